@@ -27,7 +27,9 @@ from autograder.runtime.messages import title
 SECONDS_PER_CELL = 60
 # a student sees all that is printed, also what stands behind a megabyte from each call
 CHARACTERS = 50_000_000
-SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   (.*)$", flags=re.MULTILINE)
+SHOWN_LINE = re.compile(
+    r"^([✓✗○]) [\d.]+/[\d.]+ points   (.*?)(?: \(waits for the result\))?$", flags=re.MULTILINE
+)
 SHOWN_NAME = re.compile(r"^ *This looks like a known mistake: (.*?)\. ", flags=re.MULTILINE)
 SHOWN_AGAIN = re.compile(
     r"^✗ [\d.]+/[\d.]+ points   the mistake that the checks `\w+` show, in your `\w+`: (.*)\. Fix that first\.$",

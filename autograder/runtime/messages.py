@@ -186,9 +186,10 @@ def _digits(p: Parameters) -> str:
     smaller = (
         " of the largest number, and to fewer than six of a smaller one" if p["digits"] >= 6 else ""
     )
+    numbers = _numbers(p).removeprefix("; ")
     return (
         f"correct, but only to {p['digits']} digits{smaller}. Is something {cause}? Is a small number such as an "
-        f"epsilon missing, too large or in a different place?{_numbers(p).replace('; ', ' ').capitalize()}"
+        f"epsilon missing, too large or in a different place? {numbers[:1].upper()}{numbers[1:]}".rstrip()
     )
 
 

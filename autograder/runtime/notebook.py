@@ -218,7 +218,7 @@ class Checks:
             print(f"{uses_wrong(told.suspects)}. Fix {those} first.")
         for check, line in zip(checks, told.lines, strict=True):
             if not line.folded:
-                print(_marked(check, line.passed))
+                print(_marked(check, line))
                 self._show_problem(grade_id, check, line)
         self._show_folded(checks, told)
         _show_printed(printed)
@@ -250,13 +250,13 @@ class Checks:
         some = f"more lines are incorrect {words}" if told.says_how else "lines are incorrect"
         for passed, words in ((False, some), (True, "lines are correct")):
             pairs = zip(checks, told.lines, strict=True)
-            folded = [one for one, line in pairs if line.folded and line.passed is passed]
+            folded = [pair for pair in pairs if pair[1].folded and pair[1].passed is passed]
             if len(folded) == 1:
-                print(_marked(folded[0], passed))
+                print(_marked(*folded[0]))
             elif folded:
-                points = sum(check.points for check in folded)
+                points = sum(check.points for check, _ in folded)
                 mark = f"{_mark(passed, points)}{len(folded)} {words}"
-                self.display(Fold(mark, [_marked(check, passed) for check in folded]))
+                self.display(Fold(mark, [_marked(*pair) for pair in folded]))
 
     def _show_section(self, grade_id: str, told: Plan) -> None:
         """What to read."""
@@ -273,13 +273,14 @@ class Checks:
         )
         earned, total = _points(checks, told)
         pairs = zip(checks, told.lines, strict=True)
-        lines = [_marked(check, line.passed) for check, line in pairs]
+        lines = [_marked(*pair) for pair in pairs]
         self.display(Fold(f"✗ {earned:g}/{total:g} points   {words}", lines))
         raise _not_yet(checks, told)
 
 
-def _marked(check: Check, passed: bool) -> str:
-    return f"{_mark(passed, check.points)}{title(check)}"
+def _marked(check: Check, line: Line) -> str:
+    marked = f"{_mark(line.passed, check.points)}{title(check)}"
+    return f"○{marked[1:]} (waits for the result)" if line.waits else marked
 
 
 def _mark(passed: bool, points: float) -> str:

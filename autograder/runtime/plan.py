@@ -18,13 +18,14 @@ class Line:
     """What is said about one line.
 
     problem: how it is wrong, None where it passed or that isn't said; mistake: the known one that is told;
-    folded: only counted, with others.
+    folded: only counted, with others; waits: it can be judged only when the result is right.
     """
 
     passed: bool
     problem: Difference | None
     mistake: NamedMistake | None
     folded: bool
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def plan(
     lines = []
     for problem, mistake, is_told in zip(problems, named, told, strict=True):
         folded = nothing_new if problem is None else folds and not is_told and not mistake
-        lines.append(Line(problem is None, problem if is_told else None, mistake, folded))
+        waits = problem is not None and problem.aspect == "not_judged"
+        lines.append(Line(problem is None, problem if is_told else None, mistake, folded, waits))
     return Plan(
         lines,
         repeated=sure if sure in before.explained else None,

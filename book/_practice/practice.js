@@ -239,10 +239,10 @@
     let line = null;
     let mistake = null;
     for (const printed of text.split("\n").filter((one) => one.trim())) {
-      const told = printed.replace(/^\x1f/, "").replace(/^([✓✗]) \S+ points +/, "$1 ");
+      const told = printed.replace(/^\x1f/, "").replace(/^([✓✗○]) \S+ points +/, "$1 ");
       const words = told.trim().replace(/that the checks `\w+` show, /, "");
-      if (/^[✓✗] /.test(told)) {
-        line = element("li", told[0] === "✓" ? "right" : "wrong");
+      if (/^[✓✗○] /.test(told)) {
+        line = element("li", { "✓": "right", "✗": "wrong", "○": "waits" }[told[0]]);
         line.append(element("span", "task-mark", words[0]), worded("span", "", words.slice(1), readings));
         if (rest.at(-1)?.tagName !== "UL") rest.push(element("ul", "task-lines"));
         rest.at(-1).append(line);

@@ -116,7 +116,7 @@ def test_a_line_about_arguments_waits_for_a_result_that_other_lines_are_about():
     ]
     assert with_asides([None, aside]) == [None, aside]
     (first, second) = plan([other, Difference("not_judged")], [None] * 2, ["a", "b"]).lines
-    assert first.problem and second.folded
+    assert first.problem and second.folded and (first.waits, second.waits) == (False, True)
 
 
 @pytest.mark.parametrize(
