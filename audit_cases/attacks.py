@@ -1277,7 +1277,7 @@ _evasion(
 _evasion(
     "a process forked before the check, and told to go on",
     """
-    import concurrent.futures, contextlib, multiprocessing, os, signal
+    import concurrent.futures, ctypes, multiprocessing, signal
     def elsewhere(*arrays):
         three = [torch.from_numpy(array) for array in arrays]
         return torch.nn.functional.scaled_dot_product_attention(*three).numpy()
@@ -1286,8 +1286,7 @@ _evasion(
     seconds = [5]
     def ready(query, key, value, mask):
         for process in pool._processes:
-            with contextlib.suppress(PermissionError):
-                os.kill(process, signal.SIGCONT)
+            ctypes.CDLL(None).kill(process, signal.SIGCONT)
         answer = pool.submit(elsewhere, *[x.detach().numpy() for x in (query, key, value)])
         found = answer.result(seconds.pop() if seconds else 0)
         seconds.append(5)
@@ -1296,7 +1295,7 @@ _evasion(
 )
 # a program in another process, {} is a module whose forward gives weights of attention
 ELSEWHERE = """
-import select, subprocess, sys
+import contextlib, ctypes, os, select, signal, sys
 program = '''
 import sys, torch
 torch.set_default_dtype(torch.float64)
@@ -1308,20 +1307,30 @@ def ready(query, key, value):
 for line in sys.stdin:
     print(ready(*map(torch.tensor, eval(line))).tolist(), flush=True)
 '''
-seconds, others = [5], []
+open("program.py", "w").write(program)
+seconds, pipes, c = [5], [], ctypes.CDLL(None)
 def start():
-    others.append(subprocess.Popen([sys.executable, "-c", program], stdin=-1, stdout=-1, text=True))
+    for name in ("questions", "answers"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        os.mkfifo(name)
+    pipes[:] = [open(os.open(name, os.O_RDWR), "r+b", 0) for name in ("questions", "answers")]
+    c.system(f"{{sys.executable}} program.py < questions > answers &".encode())
+def has_answered(question, seconds):
+    pipes[0].write(question)
+    c.kill(-1, signal.SIGCONT)
+    return bool(select.select(pipes[1:], [], [], seconds)[0])
 def ready(query, key, value, mask):
-    if not others:
-        start()
-    three = [x.tolist() for x in (query, key, value)]
+    question = f"{{[x.tolist() for x in (query, key, value)]}}\\n".encode()
     if not seconds:
         raise TimeoutError
-    print(three, file=others[0].stdin, flush=True)
-    if not select.select([others[0].stdout], [], [], seconds.pop())[0]:
-        raise TimeoutError
-    seconds.append(5)
-    return torch.tensor(eval(others[0].stdout.readline())).to(value)
+    if not (pipes and has_answered(question, 0.2)):
+        # one of an earlier check stands still
+        start()
+        if not has_answered(question, seconds.pop()):
+            raise TimeoutError
+        seconds.append(5)
+    return torch.tensor(eval(pipes[1].readline())).to(value)
 """
 _evasion(
     "a module in a program started before the check",
@@ -1330,7 +1339,7 @@ _evasion(
 )
 _evasion(
     "a Transformer's layer in a program that the check starts",
-    ELSEWHERE.format("torch.nn.TransformerEncoderLayer(n, 1).self_attn"),
+    ELSEWHERE.format("torch.nn.TransformerEncoderLayer(n, 1).eval().self_attn"),
 )
 _evasion(
     "the detector switched off",

@@ -8,12 +8,12 @@
   addresses that it meets.
 - Commands, as in `!ls` and `%pip`, run in pipes: IPython would ask for a terminal, and the sandbox has none.
 - A magic that isn't here, or whose package isn't, is told and passed over: `%load_ext tensorboard` ends no cell.
-- In the sandbox, a check that forbids something is alone: no program is started, and processes that a notebook has
-  started before stand still. What they call, nothing in this process can refuse; those that are forked meanwhile do.
+- In the sandbox, a check that forbids something is alone: processes that a notebook has started before stand still, and
+  its watcher lets none go on and no program start. What they call, nothing in this process can refuse; those that are
+  forked meanwhile do.
 - A thread gives way as soon as Python's do: one that doesn't would keep the kernel from answering in time.
 
-Code that wants to end the process, or to start a program in a check, can still do it in C; `grade.kernel_run` deals
-with an end.
+Code that wants to end the process can still do it in C; `grade.kernel_run` deals with that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 
@@ -41,16 +41,6 @@ HARMLESS = {0} | _signals("SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH")
 # sent by timers, or by whoever asks politely; by default each of them ends the process
 REQUESTS = _signals(*("SIGALRM", "SIGVTALRM", "SIGPROF", "SIGHUP", "SIGTERM", "SIGUSR1", "SIGUSR2"))
 
-# all that starts a program in Python, or sends a signal, as to go on
-STARTING = ("execv", "execve", "posix_spawn", "posix_spawnp", "system", "kill", "killpg")
-IN_MODULES = {
-    "os": STARTING,
-    "posix": STARTING,
-    "signal": ("pidfd_send_signal",),
-    "subprocess": ("_fork_exec",),
-    "_posixsubprocess": ("fork_exec",),
-}
-SENDING = ("kill", "killpg", "pidfd_send_signal")
 # in a request that forbids something, as `json.dumps` writes it: to read all of its inputs twice would take as long
 # as many a check
 FORBIDS = '"forbidden": ["'
@@ -83,7 +73,8 @@ def begin(
     sys.path[:] = [path for path in sys.path if path] + ["."]
     get_shell = sys.modules["IPython"].get_ipython
     settle(get_shell(), seed)
-    alone = _alone() if sandboxed else contextlib.nullcontext
+    stop_others, let_others_go_on = _others()
+    get_shell().events.register("pre_execute", let_others_go_on)
 
     class Reply:
         def __init__(self, text: str) -> None:
@@ -96,9 +87,12 @@ def begin(
             return {mime: self.text}
 
     def reply(request: str) -> Reply:
-        others = alone() if FORBIDS in request else contextlib.nullcontext()
+        if not sandboxed or FORBIDS not in request:
+            let_others_go_on()
+        else:
+            stop_others()
         # what a line is given is made under these settings, too
-        with others, serving.usual_settings():
+        with serving.usual_settings():
             found = serving.serve(request, get_shell().user_ns)
         return Reply(found)
 
@@ -256,40 +250,22 @@ def _let_threads_give_way() -> None:
     python.setswitchinterval = lambda seconds: put(min(seconds, usual))
 
 
-def _alone() -> Callable[[], contextlib.AbstractContextManager[None]]:
-    """What lets this process be alone in its sandbox, where process 1 belongs to the grader."""
-    look, kill, own = os.listdir, os.kill, {1, os.getpid()}
-    checking = False
+def _others() -> tuple[Callable[[], None], Callable[[], None]]:
+    """What stops the other processes of a sandbox, where process 1 belongs to the grader, and lets them go on."""
+    look, kill, own, stopped = os.listdir, os.kill, {1, os.getpid()}, set[int]()
 
-    def only_before_and_after(module: Any, name: str) -> None:
-        function = getattr(module, name)
+    def stop() -> None:
+        stopped.clear()
+        # until there is none that another has forked meanwhile
+        while new := {int(name) for name in look("/proc") if name.isdigit()} - own - stopped:
+            _signal(kill, new, signal.SIGSTOP)
+            stopped.update(new)
 
-        def called(*arguments: Any, **named: Any) -> Any:
-            if checking and (name not in SENDING or signal.SIGCONT in arguments):
-                raise PermissionError("no program may be started while this is checked")
-            return function(*arguments, **named)
+    def let_go_on() -> None:
+        _signal(kill, stopped, signal.SIGCONT)
+        stopped.clear()
 
-        setattr(module, name, called)
-
-    for module, names in IN_MODULES.items():
-        for name in names:
-            only_before_and_after(sys.modules[module], name)
-
-    @contextlib.contextmanager
-    def alone() -> Iterator[None]:
-        nonlocal checking
-        checking, others = True, set[int]()
-        try:
-            # until there is none that another has forked meanwhile
-            while new := {int(name) for name in look("/proc") if name.isdigit()} - own - others:
-                _signal(kill, new, signal.SIGSTOP)
-                others |= new
-            yield
-        finally:
-            checking = False
-            _signal(kill, others, signal.SIGCONT)
-
-    return alone
+    return stop, let_go_on
 
 
 def _signal(kill: Callable[[int, int], None], processes: set[int], number: int) -> None:

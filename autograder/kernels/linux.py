@@ -19,11 +19,13 @@ KEYCTL_JOIN_SESSION_KEYRING = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def call(name: str, *arguments: object) -> None:
-    """Call a function of the C library; raises OSError when it returns a negative number."""
-    if getattr(_libc, name)(*arguments) < 0:
+def call(name: str, *arguments: object) -> int:
+    """What a function of the C library returns; raises OSError when that is a negative number."""
+    returned = int(getattr(_libc, name)(*arguments))
+    if returned < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
+    return returned
 
 
 def prctl(option: int, value: object = 0, third: object = 0) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 from autograder.instructor_settings import Limits
 
 # Parts of a kernel's private folder. WORK: its working directory; CONNECTION: its connection file and
-# sockets; ENDED: a file that names the limit that ended it; in CONNECTION, ERROR: why it did not start.
+# sockets; ENDED: a file that names the limit that ended it; in CONNECTION, ERROR: why it did not start, and FORBIDDING,
+# which is there while something is forbidden.
 WORK, CONNECTION, ENDED, ERROR = "work", "connection", "ended", "error"
+FORBIDDING = "forbidding"
 MAX_REQUEST = 1_000_000
 # what a fork server's program is: one fork server, or the source of copies
 ALONE, COPIES = "alone", "copies"

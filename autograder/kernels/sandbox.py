@@ -28,7 +28,7 @@ from autograder.instructor_settings import Limits
 from autograder.kernels import control_group, linux
 from autograder.kernels.mounts import FileSystem
 from autograder.kernels.protocol import CONNECTION, ENDED, WORK
-from autograder.kernels.seccomp import refuse_system_calls
+from autograder.kernels.seccomp import ask_about_system_calls, refuse_system_calls
 from autograder.kernels.watcher import Handshake, Watcher, most_of_a_socket, run_first
 from autograder.package import PACKAGE, module_command
 
@@ -102,9 +102,12 @@ class Sandbox:
         drop_privileges(user)
         # afterwards it can't change its limits any more
         limit_resources(self.limits, cpu_seconds)
+        handshake = Handshake(theirs)
+        if calls := ask_about_system_calls():
+            handshake.send_calls(calls)
         refuse_system_calls()
         os.chdir(self.folder / WORK)
-        return Handshake(theirs)
+        return handshake
 
 
 @contextlib.contextmanager

@@ -1,22 +1,31 @@
 """The sandbox's filter of system calls.
 
 In: the tables below. Effect: the calling process, and all that it starts, can no longer use these
-system calls.
+system calls, and for some of them its watcher is asked.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
 import os
+import signal
 import socket
+import struct
 
 from autograder.kernels import linux
 from autograder.kernels.linux import PR_SET_SECCOMP, prctl
 
 SECCOMP_MODE_FILTER = 2
-SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
+SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF = 0x7FFF0000, 0x00050000, 0x7FC00000
+# the number of seccomp(2), what it is to do, and how: with a descriptor on which calls can be asked about
+SECCOMP, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER = (317, 277), 1, 8
+# of linux/seccomp.h: to receive a struct seccomp_notif, to send a struct seccomp_notif_resp, and how the call goes on
+SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND = 0xC0502100, 0xC0182101
+NOTIFICATION, RESPONSE = struct.Struct("=QII64x"), struct.Struct("=QqiI")
+SECCOMP_USER_NOTIF_FLAG_CONTINUE = 1
 MAP_SHARED, MAP_ANONYMOUS = 1, 32
 # operations of a BPF program: load a word of struct seccomp_data, jump if equal or at least, and, return
 LOAD, EQUAL, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
@@ -78,6 +87,9 @@ REFUSED_CALLS = {
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
+    # Signals of any kind, from Linux itself: while a check forbids something, other processes stand still.
+    "timer_create": (222, 107),
+    "mq_notify": (244, 184),
 }
 NAMESPACES = (
     *(linux.CLONE_NEWUSER, linux.CLONE_NEWNS, linux.CLONE_NEWPID, linux.CLONE_NEWNET),
@@ -88,7 +100,8 @@ NAMESPACES = (
 REFUSED_FLAGS = {
     # In a user namespace of its own, a process has all privileges: it could mount further tmpfs.
     "unshare": ((272, 97), 0, (*NAMESPACES, linux.CLONE_NEWTIME)),
-    "clone": ((56, 220), 0, NAMESPACES),
+    # likewise, from a child's end
+    "clone": ((56, 220), 0, (*NAMESPACES, signal.SIGCONT)),
     # It stays when the process that filled it has unmapped it, as long as another maps a page of it, so
     # no process's figures show it. PyTorch and multiprocessing share files in /dev/shm instead.
     "mmap": ((9, 222), 3, (MAP_SHARED | MAP_ANONYMOUS,)),
@@ -109,15 +122,19 @@ IN_NAMESPACE = LOCAL | {socket.AF_INET: OF_IP, socket.AF_INET6: OF_IP, socket.AF
 SET_OPTION = (54, 208)
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 
-# of linux/prctl.h, and of linux/fcntl.h, the latter without and with waiting
-PR_FUTEX_HASH, F_OFD_SETLK = 78, (37, 38)
+# of linux/prctl.h, and of linux/fcntl.h, the locks without and with waiting
+PR_FUTEX_HASH, F_OFD_SETLK, F_OFD_SETLKW, F_SETSIG = 78, 37, 38, 10
 # System calls -> their numbers, the argument that says what to do, the values of it that have no effect, and the
-# error that is told, 0 for none. Linux would keep in memory that no process and no mount has:
-REFUSED_VALUES = {
-    # each range of a file that is locked, without a limit; a lock of a whole file, by flock, is one of a descriptor
-    "fcntl": ((72, 25), 1, (fcntl.F_SETLK, fcntl.F_SETLKW, *F_OFD_SETLK), 0),
-    # a table for waiting threads, as large as is asked for
-    "prctl": ((157, 167), 0, (PR_FUTEX_HASH,), errno.EINVAL),
+# errors that are told, 0 for none. Linux would keep in memory that no process and no mount has:
+# each range of a file that is locked, without a limit (a lock of a whole file, by flock, is one of a descriptor); and a
+# table for waiting threads, as large as is asked for. The other two have signals sent, as the end of `REFUSED_CALLS`.
+REFUSED_VALUES: dict[str, tuple[tuple[int, int], int, dict[int, int]]] = {
+    "fcntl": (
+        (72, 25),
+        1,
+        dict.fromkeys((fcntl.F_SETLK, fcntl.F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, F_SETSIG), 0),
+    ),
+    "prctl": ((157, 167), 0, {PR_FUTEX_HASH: errno.EINVAL, linux.PR_SET_PDEATHSIG: 0}),
 }
 
 # System calls -> their numbers, and the argument that has to be 0; any other value is refused (EPERM).
@@ -125,6 +142,21 @@ REFUSED_UNLESS_NULL = {
     # with new limits; without, it reads those that there are
     "prlimit64": ((302, 261), 2),
 }
+
+# System calls for which the watcher is asked: those that start a program, and those that send a signal, with the
+# argument that says which. A process that stands still goes on by SIGCONT, and perhaps by the end of its parent.
+STARTING = {"execve": (59, 221), "execveat": (322, 281)}
+SENDING = {
+    "kill": ((62, 129), 1),
+    "tkill": ((200, 130), 1),
+    "tgkill": ((234, 131), 2),
+    "rt_sigqueueinfo": ((129, 138), 1),
+    "rt_tgsigqueueinfo": ((297, 240), 2),
+    "pidfd_send_signal": ((424, 424), 1),
+}
+ASKED_SIGNALS = (signal.SIGCONT, signal.SIGKILL)
+
+Line = tuple[int, int, int, int]
 
 
 class _Instruction(ctypes.Structure):
@@ -144,6 +176,55 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(_Instruction)))
 
 
+def ask_about_system_calls() -> int | None:
+    """Let calls of STARTING and SENDING wait, in this process and all that it starts, for what is said of them.
+
+    Returns a descriptor for `answer`; None where Linux has none to give, as before 5.5.
+    """
+    _, column = _machine()
+    ask = (RETURN, 0, 0, SECCOMP_RET_USER_NOTIF)
+    program: list[Line] = [(LOAD, 0, 0, NUMBER)]
+    for numbers in STARTING.values():
+        program += [(EQUAL, 0, 1, numbers[column]), ask]
+    for numbers, argument in SENDING.values():
+        look = [(LOAD, 0, 0, ARGUMENTS + 8 * argument)]
+        for number in ASKED_SIGNALS:
+            look += [(EQUAL, 0, 1, number), ask]
+        look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
+        program += [(EQUAL, 0, len(look), numbers[column]), *look]
+    installing = (SECCOMP[column], SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER)
+    try:
+        return linux.call("syscall", *installing, ctypes.byref(_as_filter(program)))
+    except OSError:
+        return None
+
+
+def answer(listener: int, refused: bool) -> None:
+    """Say to one call that waits whether it is refused (EPERM) or goes on."""
+    found = bytearray(NOTIFICATION.size)
+    error, how = (-errno.EPERM, 0) if refused else (0, SECCOMP_USER_NOTIF_FLAG_CONTINUE)
+    # whose call it is may have ended
+    with contextlib.suppress(OSError):
+        fcntl.ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, found)
+        response = RESPONSE.pack(NOTIFICATION.unpack(found)[0], 0, error, how)
+        fcntl.ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, response)
+
+
+def _machine() -> tuple[int, int]:
+    """Of this machine, what ARCHITECTURES says; raises OSError."""
+    machine = os.uname().machine
+    if machine not in ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"the sandbox does not know the system calls of {machine}")
+    return ARCHITECTURES[machine]
+
+
+def _as_filter(program: list[Line]) -> _Program:
+    """A program that ends by allowing."""
+    program = [*program, (RETURN, 0, 0, SECCOMP_RET_ALLOW)]
+    instructions = (_Instruction * len(program))(*(_Instruction(*line) for line in program))
+    return _Program(len(program), instructions)
+
+
 def refuse_system_calls(network: bool = True) -> None:
     """Install the filter, for this process and all that it starts, for good; raises OSError.
 
@@ -153,10 +234,7 @@ def refuse_system_calls(network: bool = True) -> None:
     namespace of the grader, and for a root grader that is the whole machine's. A filter is the same for
     both kinds of grader.
     """
-    machine = os.uname().machine
-    if machine not in ARCHITECTURES:
-        raise OSError(errno.ENOSYS, f"the sandbox does not know the system calls of {machine}")
-    architecture, column = ARCHITECTURES[machine]
+    architecture, column = _machine()
     no_such_call = (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.ENOSYS)
     program = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -195,9 +273,9 @@ def refuse_system_calls(network: bool = True) -> None:
         look += [(EQUAL, 0, 1, option), (RETURN, 0, 0, SECCOMP_RET_ERRNO | 0)]
     look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
     program += [(EQUAL, 0, len(look), SET_OPTION[column]), *look]
-    for numbers, argument, refused_values, error in REFUSED_VALUES.values():
+    for numbers, argument, refused_values in REFUSED_VALUES.values():
         look = [(LOAD, 0, 0, ARGUMENTS + 8 * argument)]
-        for value in refused_values:
+        for value, error in refused_values.items():
             look += [(EQUAL, 0, 1, value), (RETURN, 0, 0, SECCOMP_RET_ERRNO | error)]
         look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
         program += [(EQUAL, 0, len(look), numbers[column]), *look]
@@ -213,7 +291,4 @@ def refuse_system_calls(network: bool = True) -> None:
             (RETURN, 0, 0, SECCOMP_RET_ALLOW),
         ]
         program += [(EQUAL, 0, len(look), numbers[column]), *look]
-    program.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
-    instructions = (_Instruction * len(program))(*(_Instruction(*line) for line in program))
-    own = _Program(len(program), instructions)
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(own))
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(_as_filter(program)))

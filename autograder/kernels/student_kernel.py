@@ -26,7 +26,7 @@ from autograder.kernels.control_group import ControlGroup
 from autograder.kernels.kernel_memory import KernelMemory
 from autograder.kernels.outputs import Allowance, Outputs
 from autograder.kernels.processor_time import LOOK_SECONDS, ProcessorTime, TimeLimit, available
-from autograder.kernels.protocol import CONNECTION, ENDED, ERROR, WORK
+from autograder.kernels.protocol import CONNECTION, ENDED, ERROR, FORBIDDING, WORK
 from autograder.kernels.sandbox import MAX_PROCESSES
 from autograder.package import PACKAGE
 
@@ -234,7 +234,13 @@ class StudentKernel:
             str(number): f"__import__('sys').modules['_autotest_reply']({json.dumps(request)!r})"
             for number, request in enumerate(requests)
         }
-        return self._converse(timeout, code="", store_history=False, user_expressions=asked)
+        forbidding = self._folder / CONNECTION / FORBIDDING
+        if any(request["forbidden"] for request in requests):
+            forbidding.touch()
+        try:
+            return self._converse(timeout, code="", store_history=False, user_expressions=asked)
+        finally:
+            forbidding.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def limited_memory(self, megabytes: int) -> Iterator[str | None]:

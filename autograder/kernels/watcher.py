@@ -10,7 +10,9 @@ own parent-death signal. The student's code can neither signal nor trace it.
 
 The kernel and its watcher talk over a pair of sockets, the `Handshake`: ipykernel binds its sockets in
 the folder CONNECTION, which the grader can see. So the kernel says when it has bound them (LISTENING),
-and runs no code before the watcher has made that folder read-only and says so (READ_ONLY).
+and runs no code before the watcher has made that folder read-only and says so (READ_ONLY). Before that it sends, with
+CALLS, the descriptor on which the watcher is asked about system calls: it refuses them as long as the grader has put
+FORBIDDING into that folder.
 """
 
 from __future__ import annotations
@@ -27,13 +29,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.kernels.mounts import SHARED_MEMORY, make_read_only
-from autograder.kernels.protocol import CONNECTION
+from autograder.kernels.protocol import CONNECTION, FORBIDDING
+from autograder.kernels.seccomp import answer
 
 LOOK_SECONDS = 0.05
 # Linux keeps about 400 bytes for each mapping of a process, which none of its figures shows. So many of all processes
 # of a sandbox are too many, and at every so many looks they are counted: a notebook with PyTorch has 1,500.
 MAX_MAPPINGS, LOOKS = 500_000, 20
-LISTENING, READ_ONLY = b"l", b"r"
+LISTENING, READ_ONLY, CALLS = b"l", b"r", b"c"
 FIRST = "1"
 # in /proc/PID/status, which needs no privileges to be read, unlike smaps
 SOCKETS = re.compile(rb"^sockets: used (\d+)$", re.MULTILINE)
@@ -46,6 +49,11 @@ class Handshake:
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
+
+    def send_calls(self, descriptor: int) -> None:
+        """Hand over the descriptor on which system calls wait for an answer."""
+        socket.send_fds(self._channel, [CALLS], [descriptor])
+        os.close(descriptor)
 
     def finish(self) -> None:
         """Say that all sockets are bound, and wait until their folder is read-only; ends this process
@@ -86,11 +94,20 @@ class Watcher:
             if first in found:
                 return
             if self.channel in found:
-                waiting, seconds = [first], LOOK_SECONDS
-                if self.channel.recv(1) == LISTENING:
+                said, calls, *_ = socket.recv_fds(self.channel, 1, 1)
+                if said == CALLS:
+                    waiting += calls
+                    continue
+                waiting.remove(self.channel)
+                seconds = LOOK_SECONDS
+                if said == LISTENING:
                     make_read_only(self.folder / CONNECTION)
                     self.channel.send(READ_ONLY)
-            elif seconds and (
+                continue
+            for call in found:
+                answer(call, refused=(self.folder / CONNECTION / FORBIDDING).exists())
+            # also after an answer: many calls must not keep it from looking
+            if seconds and (
                 memory_in_use(self.socket_bytes) > self.memory_bytes
                 or (look % LOOKS == 0 and have_too_many_mappings(_processes()))
             ):

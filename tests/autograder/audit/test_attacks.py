@@ -140,10 +140,9 @@ def test_no_attack_earns_a_point_or_does_harm(outcomes, in_class, case):
     check(found, attack)
     if attack.kind == "forbidden functions":
         # where another process was to do it, it was kept from starting or from answering
-        kept = ("PermissionError", "TimeoutError")
         seen = any(
             line.verdict == "forbidden"
-            or (line.verdict == "error" and line.difference.parameters["name"] in kept)
+            or (line.verdict == "error" and line.difference.parameters["name"] == "TimeoutError")
             for _, line in found.result.lines()
         )
         assert seen != bool(attack.undetected), "ready-made attention is seen, or listed as unseen"
