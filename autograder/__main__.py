@@ -5,10 +5,15 @@ Every command but `new` works on the course that the working directory lies in.
 
 from __future__ import annotations
 
+import sys
+
+if __name__ == "__main__":
+    # the working folder is first: of a file of it named numpy.py, `_refuse_shadows` tells
+    sys.path.append(sys.path.pop(0))
+
 import argparse
 import errno
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,6 +47,7 @@ def main(words: Sequence[str] | None = None) -> None:
     _open_standard_files()
     arguments = parser().parse_args(words)
     try:
+        _refuse_shadows(Path.cwd())
         arguments.run(arguments)
     except CourseError as error:
         print(f"Error: {plain_text(str(error))}", file=sys.stderr)
@@ -63,6 +69,17 @@ def main(words: Sequence[str] | None = None) -> None:
             "Stopped. What was recorded is kept; run the command again to go on.", file=sys.stderr
         )
         sys.exit(130)
+
+
+def _refuse_shadows(folder: Path) -> None:
+    """Raise CourseError where other processes would find a file of a folder in place of a module that is needed."""
+    for path in [*folder.glob("*.py"), *folder.glob("*/__init__.py")]:
+        name = path.parent.name if path.stem == "__init__" else path.stem
+        found = getattr(sys.modules.get(name), "__file__", None)
+        if found and Path(found).resolve() != path.resolve():
+            raise CourseError(
+                f"{path} has the name of a module that the grader needs. Rename it, and run the command again."
+            )
 
 
 def _open_standard_files() -> None:

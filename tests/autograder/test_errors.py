@@ -80,6 +80,14 @@ def test_a_folder_that_takes_nothing_is_told(ended, course, monkeypatch, number,
     assert said.count("\n") == 1 and not course.home.exists()
 
 
+@pytest.mark.parametrize("name", ["numpy.py", "random/__init__.py"])
+def test_a_file_that_would_stand_for_a_module_is_refused(ended, course, name):
+    path = course.root / name
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    assert f"{path} has the name of a module that the grader needs" in ended("grade")
+
+
 def test_a_build_into_a_folder_that_cannot_be_written_changes_nothing(course):
     shutil.rmtree(course.root / "exercises")
     (course.root / "exercises").touch()
