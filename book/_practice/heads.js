@@ -99,7 +99,7 @@
       const ours = Object.keys(game.homes).filter((one) => !done.used.includes(one));
       const own = done.used.length ? `Yours: ${done.used.join(", ")}.` : "You have passed none of its tasks here.";
       const rest = ours.length ? ` Ours: ${ours.join(", ")}.` : "";
-      told.textContent = (done.after ?? "") + own + rest;
+      told.textContent = `${done.after ?? ""}${own}${rest} Untick a head to cut it.`;
       ask();
     }
 
