@@ -86,8 +86,10 @@ def bound_names(text: str) -> set[str]:
 
 # what gives another value in each process, and what does so without an argument
 CLOCKS = {
-    *("getpid", "get_ident", "monotonic", "monotonic_ns", "now", "perf_counter", "perf_counter_ns"),
-    *("process_time", "time", "time_ns", "today", "utcnow"),
+    *("clock_gettime", "clock_gettime_ns", "getloadavg", "getpid", "getrandom", "getrusage"),
+    *("get_ident", "monotonic", "monotonic_ns", "now", "perf_counter", "perf_counter_ns"),
+    *("process_time", "process_time_ns", "thread_time", "thread_time_ns", "time", "time_ns"),
+    *("today", "utcnow"),
 }
 UNSEEDED = {"Random", "seed"}
 
