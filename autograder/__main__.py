@@ -72,11 +72,11 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def _refuse_shadows(folder: Path) -> None:
-    """Raise CourseError where other processes would find a file of a folder in place of a module that is needed."""
+    """Raise CourseError where other processes would find a file of a folder in place of a package or Python's own."""
     for path in [*folder.glob("*.py"), *folder.glob("*/__init__.py")]:
         name = path.parent.name if path.stem == "__init__" else path.stem
-        found = getattr(sys.modules.get(name), "__file__", None)
-        if found and Path(found).resolve() != path.resolve():
+        found = getattr(sys.modules.get(name), "__file__", None) or ""
+        if name != "autograder" and (name in sys.stdlib_module_names or "-packages" in found):
             raise CourseError(
                 f"{path} has the name of a module that the grader needs. Rename it, and run the command again."
             )

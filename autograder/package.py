@@ -12,10 +12,9 @@ PACKAGE = Path(__file__).resolve().parent
 # the folder or zip file that holds it
 PACKAGE_ROOT = PACKAGE.parent
 # The package is found by its place, and nothing else is: an installed package's folder on the path would
-# give another interpreter this one's NumPy, and come before Python's own modules. So would a file numpy.py in the
-# working folder, which is first.
+# give another interpreter this one's NumPy, and come before Python's own modules.
 RUN = (
-    "import runpy, sys; sys.path[0] = sys.argv[1]; import autograder; del sys.path[0], sys.argv[1]; "
+    "import runpy, sys; sys.path.insert(0, sys.argv[1]); import autograder; del sys.path[0], sys.argv[1]; "
     "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 )
 

@@ -24,7 +24,6 @@ from tests.support.browser import CHROMIUM, NO_OTHER_HOST
 from tests.support.copies import repository, with_short_limits
 from tests.support.course import COURSE
 from tests.support.kept_expected import expected_cells
-from tests.support.processor_budget import filling
 from tests.support.small_course import built_exercise, settings_of_a_course
 
 SAME = {"deadline": None, "derandomize": True, "database": None}
@@ -35,7 +34,7 @@ settings.load_profile("often")
 
 pytest_plugins = [
     "tests.support.needs",
-    "tests.support.processor_budget",
+    "tests.support.durations",
     "tests.support.selection",
 ]
 
@@ -128,9 +127,8 @@ def fast_gradebooks() -> None:
 @pytest.fixture(scope="session")
 def built_book() -> Path:
     """The folder of the built book, built if it is not up to date, which takes seconds to find out."""
-    with filling():
-        book.build(COURSE)
-        sample_pages.add(COURSE)
+    book.build(COURSE)
+    sample_pages.add(COURSE)
     return COURSE.built_book
 
 

@@ -10,10 +10,12 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import itertools
 import os
 import signal
 import socket
 import struct
+from collections.abc import Mapping, Sequence
 
 from autograder.kernels import linux
 from autograder.kernels.linux import PR_SET_SECCOMP, prctl
@@ -157,6 +159,7 @@ SENDING = {
 ASKED_SIGNALS = (signal.SIGCONT, signal.SIGKILL)
 
 Line = tuple[int, int, int, int]
+ALLOW: Line = (RETURN, 0, 0, SECCOMP_RET_ALLOW)
 
 
 class _Instruction(ctypes.Structure):
@@ -183,15 +186,11 @@ def ask_about_system_calls() -> int | None:
     """
     _, column = _machine()
     ask = (RETURN, 0, 0, SECCOMP_RET_USER_NOTIF)
-    program: list[Line] = [(LOAD, 0, 0, NUMBER)]
+    program = [(LOAD, 0, 0, NUMBER)]
     for numbers in STARTING.values():
-        program += [(EQUAL, 0, 1, numbers[column]), ask]
+        program += _of(numbers[column], ask)
     for numbers, argument in SENDING.values():
-        look = [(LOAD, 0, 0, ARGUMENTS + 8 * argument)]
-        for number in ASKED_SIGNALS:
-            look += [(EQUAL, 0, 1, number), ask]
-        look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
-        program += [(EQUAL, 0, len(look), numbers[column]), *look]
+        program += _of(numbers[column], *_by_argument(argument, dict.fromkeys(ASKED_SIGNALS, ask)))
     installing = (SECCOMP[column], SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER)
     try:
         return linux.call("syscall", *installing, ctypes.byref(_as_filter(program)))
@@ -210,21 +209,6 @@ def answer(listener: int, refused: bool) -> None:
         fcntl.ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, response)
 
 
-def _machine() -> tuple[int, int]:
-    """Of this machine, what ARCHITECTURES says; raises OSError."""
-    machine = os.uname().machine
-    if machine not in ARCHITECTURES:
-        raise OSError(errno.ENOSYS, f"the sandbox does not know the system calls of {machine}")
-    return ARCHITECTURES[machine]
-
-
-def _as_filter(program: list[Line]) -> _Program:
-    """A program that ends by allowing."""
-    program = [*program, (RETURN, 0, 0, SECCOMP_RET_ALLOW)]
-    instructions = (_Instruction * len(program))(*(_Instruction(*line) for line in program))
-    return _Program(len(program), instructions)
-
-
 def refuse_system_calls(network: bool = True) -> None:
     """Install the filter, for this process and all that it starts, for good; raises OSError.
 
@@ -235,7 +219,7 @@ def refuse_system_calls(network: bool = True) -> None:
     both kinds of grader.
     """
     architecture, column = _machine()
-    no_such_call = (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.ENOSYS)
+    no_such_call = _refuse(errno.ENOSYS)
     program = [
         (LOAD, 0, 0, ARCHITECTURE),
         (EQUAL, 1, 0, architecture),
@@ -245,50 +229,70 @@ def refuse_system_calls(network: bool = True) -> None:
         no_such_call,
     ]
     for numbers in REFUSED_CALLS.values():
-        program += [(EQUAL, 0, 1, numbers[column]), no_such_call]
+        program += _of(numbers[column], no_such_call)
     for numbers, argument, refused in REFUSED_FLAGS.values():
-        look = []
+        look: list[Line] = []
         for flags in refused:
             look += [
-                (LOAD, 0, 0, ARGUMENTS + 8 * argument),
+                _load(argument),
                 (AND, 0, 0, flags),
                 (EQUAL, 0, 1, flags),
-                (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
+                _refuse(errno.EPERM),
             ]
-        look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
-        program += [(EQUAL, 0, len(look), numbers[column]), *look]
+        program += _of(numbers[column], *look)
     for numbers in SOCKETS.values():
         look = []
         for family, protocols in (IN_NAMESPACE if network else LOCAL).items():
-            which = [(LOAD, 0, 0, ARGUMENTS + 8 * 2)]
-            for protocol in protocols:
-                which += [(EQUAL, 0, 1, protocol), (RETURN, 0, 0, SECCOMP_RET_ALLOW)]
-            which.append((RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPROTONOSUPPORT))
-            look += [(LOAD, 0, 0, ARGUMENTS), (EQUAL, 0, len(which), family), *which]
-        look.append((RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EINVAL))
-        program += [(EQUAL, 0, len(look), numbers[column]), *look]
-    look = [(LOAD, 0, 0, ARGUMENTS + 8 * 1), (EQUAL, 0, 2 * len(BUFFERS) + 1, socket.SOL_SOCKET)]
-    look.append((LOAD, 0, 0, ARGUMENTS + 8 * 2))
-    for option in BUFFERS:
-        look += [(EQUAL, 0, 1, option), (RETURN, 0, 0, SECCOMP_RET_ERRNO | 0)]
-    look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
-    program += [(EQUAL, 0, len(look), SET_OPTION[column]), *look]
-    for numbers, argument, refused_values in REFUSED_VALUES.values():
-        look = [(LOAD, 0, 0, ARGUMENTS + 8 * argument)]
-        for value, error in refused_values.items():
-            look += [(EQUAL, 0, 1, value), (RETURN, 0, 0, SECCOMP_RET_ERRNO | error)]
-        look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
-        program += [(EQUAL, 0, len(look), numbers[column]), *look]
+            which = [
+                *_by_argument(2, dict.fromkeys(protocols, ALLOW)),
+                _refuse(errno.EPROTONOSUPPORT),
+            ]
+            look += [_load(0), (EQUAL, 0, len(which), family), *which]
+        program += _of(numbers[column], *look, _refuse(errno.EINVAL))
+    look = _by_argument(2, dict.fromkeys(BUFFERS, _refuse(0)))
+    program += _of(SET_OPTION[column], _load(1), (EQUAL, 0, len(look), socket.SOL_SOCKET), *look)
+    for numbers, argument, errors in REFUSED_VALUES.values():
+        values = {value: _refuse(error) for value, error in errors.items()}
+        program += _of(numbers[column], *_by_argument(argument, values))
     for numbers, argument in REFUSED_UNLESS_NULL.values():
         # an argument has 64 bits and is read in two halves
-        low, high = ARGUMENTS + 8 * argument, ARGUMENTS + 8 * argument + 4
-        look = [
-            (LOAD, 0, 0, low),
-            (EQUAL, 0, 2, 0),
-            (LOAD, 0, 0, high),
-            (EQUAL, 1, 0, 0),
-            (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
-            (RETURN, 0, 0, SECCOMP_RET_ALLOW),
-        ]
-        program += [(EQUAL, 0, len(look), numbers[column]), *look]
+        high = (LOAD, 0, 0, ARGUMENTS + 8 * argument + 4)
+        zero = (_load(argument), (EQUAL, 0, 2, 0), high, (EQUAL, 1, 0, 0))
+        program += _of(numbers[column], *zero, _refuse(errno.EPERM))
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(_as_filter(program)))
+
+
+def _machine() -> tuple[int, int]:
+    """Of this machine, what ARCHITECTURES says; raises OSError."""
+    machine = os.uname().machine
+    if machine not in ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"the sandbox does not know the system calls of {machine}")
+    return ARCHITECTURES[machine]
+
+
+def _refuse(error: int) -> Line:
+    return (RETURN, 0, 0, SECCOMP_RET_ERRNO | error)
+
+
+def _load(argument: int) -> Line:
+    """Read an argument, of whose 64 bits the lower half."""
+    return (LOAD, 0, 0, ARGUMENTS + 8 * argument)
+
+
+def _by_argument(argument: int, values: Mapping[int, Line]) -> list[Line]:
+    """What becomes of a call whose argument has one of these values."""
+    looks = [((EQUAL, 0, 1, value), then) for value, then in values.items()]
+    return [_load(argument), *itertools.chain.from_iterable(looks)]
+
+
+def _of(number: int, *look: Line) -> list[Line]:
+    """What is looked at in one system call, which is allowed if nothing is said of it."""
+    return [(EQUAL, 0, len(look) + 1, number), *look, ALLOW]
+
+
+def _as_filter(program: Sequence[Line]) -> _Program:
+    """A program that ends by allowing."""
+    lines = [*program, ALLOW]
+    return _Program(
+        len(lines), (_Instruction * len(lines))(*(_Instruction(*line) for line in lines))
+    )

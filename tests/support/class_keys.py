@@ -13,7 +13,6 @@ from autograder.files import digest_of
 from autograder.grade.make_keys import answer_key
 from autograder.grade.seeds import new_seed
 from tests.support.kept_expected import FOLDER, evaluating_code
-from tests.support.processor_budget import filling
 
 
 def _kept_class(root: Path, seed: Sequence[int] | None) -> Course:
@@ -47,8 +46,7 @@ def give_keys(course: Course, *names: str, seed: Sequence[int] | None = None) ->
     """
     kept = _kept_class(course.root, seed)
     for name in names:
-        with filling():
-            answer_key(kept, kept.exercise(name))
+        answer_key(kept, kept.exercise(name))
         place = course.home / "expected" / f"{name}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(kept.home / "expected" / place.name, place)

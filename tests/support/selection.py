@@ -1,7 +1,7 @@
 """A pytest plugin: which tests run when. There are two marks, and no test has one in its own module.
 
 weekly: cases of the table in tests/README.md. They run only where `-m` names `weekly`.
-quick: the groups of tests to which the measured budget (`processor_budget.json`) gives least, a minute on two cores.
+quick: the groups of tests that took least (`durations.json`), a minute on two cores.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processor_budget import COLLECTION, budget, group_of
+from tests.support.durations import group_of, stored
 
 TESTS = Path(__file__).parent.parent
 README = TESTS / "README.md"
-# of processor time, for all quick tests; collecting takes another twenty
+# of all quick tests together; collecting takes another twenty
 QUICK_SECONDS = 70.0
 # every worker sends all ids, and a failure prints one
 MAX_ID = 120
@@ -60,10 +60,10 @@ def table() -> list[Row]:
     return [Row(*row) for row in ROW.findall(README.read_text(encoding="utf-8"))]
 
 
-def quick_groups(allowed: Mapping[str, float]) -> set[str]:
-    """The cheapest groups of a budget, as many as fit into QUICK_SECONDS."""
-    cheapest = sorted((group for group in allowed if group != COLLECTION), key=allowed.__getitem__)
-    sums = itertools.accumulate(allowed[group] for group in cheapest)
+def quick_groups(durations: Mapping[str, float]) -> set[str]:
+    """The shortest groups, as many as fit into QUICK_SECONDS."""
+    cheapest = sorted(durations, key=durations.__getitem__)
+    sums = itertools.accumulate(durations[group] for group in cheapest)
     return {
         group for group, seconds in zip(cheapest, sums, strict=True) if seconds <= QUICK_SECONDS
     }
@@ -96,7 +96,7 @@ def mark_weekly(items: Sequence[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests, leave weekly ones out that nobody has asked for, and refuse ids that fill a screen."""
-    quick = quick_groups(budget())
+    quick = quick_groups(stored())
     for item in items:
         if len(case_of(item)) > MAX_ID:
             raise pytest.UsageError(

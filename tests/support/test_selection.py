@@ -1,4 +1,4 @@
-"""Which tests run when: the table in tests/README.md, the budget, and what the README's commands select."""
+"""Which tests run when: the table in tests/README.md, how long tests took, and what the README's commands select."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.support.course import COURSE
-from tests.support.processor_budget import COLLECTION, budget
+from tests.support.durations import stored
 from tests.support.selection import QUICK_SECONDS, README, TESTS, Row, quick_groups, table
 
 
@@ -31,10 +31,10 @@ def test_a_row_says_which_cases_run_every_time():
 
 
 def test_quick_are_the_cheapest_groups_that_fit():
-    allowed = {COLLECTION: 1.0, "a": QUICK_SECONDS - 3, "b": 2.0, "c": 0.5, "d": 900.0}
-    assert quick_groups(allowed) == {"c", "b", "a"}
-    assert quick_groups(allowed | {"e": 1.0}) == {"c", "b", "e"}
-    assert quick_groups(budget())
+    durations = {"a": QUICK_SECONDS - 3, "b": 2.0, "c": 0.5, "d": 900.0}
+    assert quick_groups(durations) == {"c", "b", "a"}
+    assert quick_groups(durations | {"e": 1.0}) == {"c", "b", "e"}
+    assert quick_groups(stored())
 
 
 # some of the cases of one are weekly, and one of the other is a group that takes no time
