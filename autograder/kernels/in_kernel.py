@@ -8,9 +8,9 @@
   addresses that it meets.
 - Commands, as in `!ls` and `%pip`, run in pipes: IPython would ask for a terminal, and the sandbox has none.
 - A magic that isn't here, or whose package isn't, is told and passed over: `%load_ext tensorboard` ends no cell.
-- In the sandbox, a check that forbids something is alone: processes that a notebook has started before stand still, and
-  its watcher lets none go on and no program start. What they call, nothing in this process can refuse; those that are
-  forked meanwhile do.
+- In a sandbox, or as a user of its own, a check that forbids something is alone: processes that a notebook has started
+  before stand still, and its watcher lets none go on and no program start. What they call, nothing in this process can
+  refuse; those that are forked meanwhile do.
 - A thread gives way as soon as Python's do: one that doesn't would keep the kernel from answering in time.
 
 Code that wants to end the process can still do it in C; `grade.kernel_run` deals with that.
@@ -59,12 +59,12 @@ def begin(
     package: str,
     seed: int,
     mime: str,
-    sandboxed: bool,
+    is_apart: bool,
 ) -> None:
     """Load the runtime, settle what follows, and answer the grader's requests.
 
     packed: the runtime's sources, empty where it is there already; package: what `load_checks` makes of them; mime:
-    of a reply.
+    of a reply; is_apart: whether other processes that it may signal are its own.
     """
     serving: Any = sys.modules.get("autograder.runtime.evaluate")
     if serving is None:
@@ -87,7 +87,7 @@ def begin(
             return {mime: self.text}
 
     def reply(request: str) -> Reply:
-        if not sandboxed or FORBIDS not in request:
+        if not is_apart or FORBIDS not in request:
             let_others_go_on()
         else:
             stop_others()
@@ -251,7 +251,7 @@ def _let_threads_give_way() -> None:
 
 
 def _others() -> tuple[Callable[[], None], Callable[[], None]]:
-    """What stops the other processes of a sandbox, where process 1 belongs to the grader, and lets them go on."""
+    """What stops the other processes that this one may signal, but for a sandbox's first, and lets them go on."""
     look, kill, own, stopped = os.listdir, os.kill, {1, os.getpid()}, set[int]()
 
     def stop() -> None:
@@ -270,7 +270,7 @@ def _others() -> tuple[Callable[[], None], Callable[[], None]]:
 
 def _signal(kill: Callable[[int, int], None], processes: set[int], number: int) -> None:
     for process in processes:
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(process, number)
 
 

@@ -37,13 +37,15 @@ from autograder.kernels.sandbox import (
     exiting,
     limit_resources,
 )
-from autograder.kernels.seccomp import refuse_system_calls
+from autograder.kernels.seccomp import ask_about_system_calls, refuse_system_calls
 from autograder.kernels.watcher import (
+    CALLS,
     LISTENING,
     LOOK_SECONDS,
     LOOKS,
     READ_ONLY,
     Handshake,
+    answer_all,
     have_too_many_mappings,
     most_of_a_socket,
     private_memory,
@@ -136,9 +138,11 @@ def enter(folder: Path, user: int, limits: Limits, groups: tuple[Path, ...] = ()
     linux.end_with_parent(watcher)
     # afterwards it can't change its limits any more
     limit_resources(limits, cpu_seconds)
+    handshake = Handshake(theirs)
+    handshake.send_calls(ask_about_system_calls())
     refuse_system_calls(network=False)
     os.chdir(folder / WORK)
-    return Handshake(theirs)
+    return handshake
 
 
 def _watch(kernel: int, channel: socket.socket, folder: Path, user: int, limits: Limits) -> str:
@@ -150,16 +154,23 @@ def _watch(kernel: int, channel: socket.socket, folder: Path, user: int, limits:
 
     # interrupts go to this process's group, and the kernel has another
     signal.signal(signal.SIGINT, interrupt)
-    waiting = [channel]
+    waiting: list = [channel]
     statistics, most = Path("/proc/self/net/sockstat"), most_of_a_socket()
     # without a network namespace others' sockets are among them; those from before are not the kernel's
     before = sockets_in_use(statistics)
     looks = 0
     while True:
         looks += 1
-        if select.select(waiting, [], [], LOOK_SECONDS)[0]:
-            waiting = []
-            if channel.recv(1) == LISTENING:
+        found = select.select(waiting, [], [], LOOK_SECONDS)[0]
+        if channel not in found:
+            answer_all(found, folder)
+        else:
+            said, calls, *_ = socket.recv_fds(channel, 1, 1)
+            if said == CALLS:
+                waiting += calls
+                continue
+            waiting.remove(channel)
+            if said == LISTENING:
                 # nothing is put among the grader's sockets from now on
                 os.chown(folder / CONNECTION, 0, 0)
                 (folder / CONNECTION).chmod(0o755)
@@ -172,7 +183,7 @@ def _watch(kernel: int, channel: socket.socket, folder: Path, user: int, limits:
                 computed = used.ru_utime + used.ru_stime
                 stopped = os.WIFSIGNALED(status) and computed > 0.5 * limits.notebook_seconds
                 return "time" if stopped else ""
-        if not waiting:
+        if channel not in waiting:
             sockets, own = most * max(0, sockets_in_use(statistics) - before), processes_of(user)
             if sockets + sum(map(private_memory, own)) > limits.memory_bytes:
                 return "memory"

@@ -103,8 +103,7 @@ class Sandbox:
         # afterwards it can't change its limits any more
         limit_resources(self.limits, cpu_seconds)
         handshake = Handshake(theirs)
-        if calls := ask_about_system_calls():
-            handshake.send_calls(calls)
+        handshake.send_calls(ask_about_system_calls())
         refuse_system_calls()
         os.chdir(self.folder / WORK)
         return handshake

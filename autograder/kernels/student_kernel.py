@@ -46,13 +46,13 @@ RELAYS = "relays"
 REPLY_MIME = "application/x-autotest+json"
 
 
-def _begin_code(seed: int, sandboxed: bool) -> str:
+def _begin_code(seed: int, is_apart: bool) -> str:
     """What is executed first in every kernel. One that was forked from the fork server has the runtime already."""
     packed = "" if forkserver.available() else embedding.packed_sources()
     return (
         f"{embedding.loader()}\n_begun = {{'__name__': 'kernel_settings'}}\nexec({_in_kernel()!r}, _begun)\n"
         f"_begun['begin'](load_checks, {packed!r}, {embedding.PACKAGE!r}, {seed}, {REPLY_MIME!r}, "
-        f"{sandboxed})\n"
+        f"{is_apart})\n"
         "del _begun, load_checks\n"
     )
 
@@ -166,7 +166,8 @@ class StudentKernel:
             for channel in (self._client.shell_channel, self._client.iopub_channel):
                 self._poller.register(channel.socket, zmq.POLLIN)
             self._wait_for_welcome()
-            begun = self.run(_begin_code(self._seed, self._limits.sandbox), START_SECONDS)
+            is_apart = self._limits.sandbox or bool(self._user)
+            begun = self.run(_begin_code(self._seed, is_apart), START_SECONDS)
             if begun.status != "ok":
                 self._did_not_start(str(begun))
             if self._limits.sandbox or self._user:

@@ -80,7 +80,10 @@ GAINS = (
     Gain(
         "fill the container's disk and memory, which are its own and end with it: then its own submission "
         "may get no grade",
-        ("every disk filled", "very many files", "memory in shared mappings, mostly unmapped"),
+        (
+            *("every disk filled", "very many files"),
+            *("memory in shared mappings, mostly unmapped", "memory in very many mappings"),
+        ),
     ),
     Gain(
         "tell its author one thing for each check in each submission, such as which set of inputs was drawn, or "
