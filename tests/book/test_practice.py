@@ -34,8 +34,9 @@ MOST_BYTES_OF_A_CHECK = 7_000_000
 # of an answer that no page can run
 OTHER_PACKAGE = "scipy"
 # mistakes that fail in pages as well, but may be told otherwise: their numbers depend on last digits, of sines in
-# numbers up to 1e38, and of float32
+# numbers up to 1e38, of float32, and of what is left of a number after adding and subtracting another
 LAST_DIGITS = {
+    ("leaks", "x moved in place and back"),
     ("shift_matrix", "entries raised to a power"),
     ("attention", "always float32, in torch"),
 }
@@ -265,6 +266,7 @@ class TestInTheBrowser:
             for task in TASKS[name]
         ]
         others = {name: some_answers(name, count) for name in list(TASKS)[:count]}
+        others_told: list[set[str]] = []
         odd = [
             ("ch2_scaled_dot_product", "softmax", {"softmax": code})
             for code in [*UNNAMED, *ODD, *LACKING, INTEGERS]
@@ -281,11 +283,13 @@ class TestInTheBrowser:
             for (printed, done), (told, there) in zip(here, found, strict=False):
                 if not lacks(there):
                     assert there["passed"] is done["passed"]
-                    assert verdicts_in(told) == verdicts_in(printed)
+                    if verdicts_in(told) != verdicts_in(printed):
+                        others_told.append({*verdicts_in(told)} ^ {*verdicts_in(printed)})
             # most are named; a few can't be told from others by their values, and some are right
             assert sum(NAMED in printed for printed, _ in here) > len(here) / 2
             assert sum(bool(lacks(there)) for _, there in found[: len(asked)]) <= len(asked) / 10
             found = found[len(asked) :]
+        assert not others_told
         for (told, done), words in zip(found, UNNAMED.values(), strict=False):
             assert words in told and not done["lacking"] and not done["passed"]
         found = found[len(UNNAMED) :]
