@@ -148,13 +148,14 @@ def test_chance_that_is_drawn_once_is_the_same_or_told(small, call):
 
 
 @needs_fork_server
-def test_an_address_gives_the_same_grade_each_time(small):
+def test_an_address_gives_the_same_grade_each_time_or_a_remark(small):
     answer = RIGHT.replace("2 * x", "(id(object()) // 16 % 999) * x")
-    found = set()
+    found = []
     for _ in range(3):
         forkserver.server().end()
-        found.add(str(verdicts(graded(small, answer=answer))))
-    assert len(found) == 1
+        found.append(str(verdicts(graded(small, answer=answer))))
+    # where another thread has made something, the next object lies elsewhere
+    assert len({*found}) == 1 or all("kind='varies'" in one for one in found)
 
 
 # Several lines in one message ---------------------------------------------------------------------
