@@ -87,10 +87,10 @@ def begin(
             return {mime: self.text}
 
     def reply(request: str) -> Reply:
-        if not is_apart or FORBIDS not in request:
-            let_others_go_on()
-        else:
+        if is_apart and FORBIDS in request:
             stop_others()
+        else:
+            let_others_go_on()
         # what a line is given is made under these settings, too
         with serving.usual_settings():
             found = serving.serve(request, get_shell().user_ns)

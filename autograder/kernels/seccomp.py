@@ -25,11 +25,12 @@ SECCOMP_MODE_FILTER = 2
 SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF = 0x7FFF0000, 0x00050000, 0x7FC00000
 # the number of seccomp(2), what it is to do, and how: with a descriptor on which calls can be asked about
 SECCOMP, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER = (317, 277), 1, 8
-# of linux/seccomp.h: to receive a struct seccomp_notif, to send a struct seccomp_notif_resp, that the call goes on,
-# and from which Linux on it can
+# of linux/seccomp.h: to receive a struct seccomp_notif, to send a struct seccomp_notif_resp, and that the call goes on
 SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND = 0xC0502100, 0xC0182101
 NOTIFICATION, RESPONSE = struct.Struct("=QII64x"), struct.Struct("=QqiI")
-SECCOMP_USER_NOTIF_FLAG_CONTINUE, LETS_GO_ON = 1, (5, 5)
+SECCOMP_USER_NOTIF_FLAG_CONTINUE = 1
+# the first version of Linux in which it can
+FIRST_VERSION = 5, 5
 MAP_SHARED, MAP_ANONYMOUS = 1, 32
 # operations of a BPF program: load a word of struct seccomp_data, jump if equal or at least, and, return
 LOAD, EQUAL, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
@@ -186,7 +187,7 @@ def ask_about_system_calls() -> int | None:
 
     Returns a descriptor for `answer`; None where Linux has none to give, or couldn't let a call go on.
     """
-    if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < LETS_GO_ON:
+    if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < FIRST_VERSION:
         return None
     _, column = _machine()
     ask = (RETURN, 0, 0, SECCOMP_RET_USER_NOTIF)
